@@ -1,0 +1,3 @@
+"""SemanticSpec: a reproducible benchmark harness for semantic-aware speculative decoding."""
+
+__version__ = "0.1.0"
