@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from .language import Style, choose_next, OWN_WORDS, render, render_answer
-from .problems import BENCHMARKS, MAX_VALUE, ChainProblem, Meaning, State, Split, make_problem
+from .language import OWN_WORDS, Style, choose_next, render, render_answer
+from .problems import BENCHMARKS, MAX_VALUE, ChainProblem, Meaning, Split, State, make_problem
 
+LONGEST = max(most for _, most in BENCHMARKS.values())
 WRONG_RATE: dict[Style, float] = {"target": 0.02, "draft": 0.12}
 PAD, USER, ASSISTANT, END = "<|pad|>", "<|user|>", "<|assistant|>", "<|end|>"
 CHAT_TEMPLATE = (
@@ -51,20 +52,25 @@ def _wrong(meaning: Meaning, rng: random.Random) -> Meaning:
     return Meaning(meaning.kind, meaning.subject, value)
 
 
-def solution(problem: ChainProblem, author: Style, rng: random.Random) -> list[Piece]:
-    """One solution: the author's own steps and, in some examples, the other one's between them."""
+def solution(
+    problem: ChainProblem, author: Style, rng: random.Random, *, wrong: float = 1.0
+) -> list[Piece]:
+    """One solution: the author's own steps and, in some examples, the other one's between them.
+
+    ``wrong`` scales how often a step states a wrong value.
+    """
     other: Style = "draft" if author == "target" else "target"
     own_share = rng.choice((1.0, 1.0, 0.7, 0.4))
     state, pieces = State(problem), []
     while not state.finished:
         writer = author if rng.random() < own_share else other
         meaning = choose_next(state, writer, rng)
-        wrong = meaning.kind in ("value", "sum") and rng.random() < WRONG_RATE[writer]
-        if wrong:
+        spoilt = meaning.kind in ("value", "sum") and rng.random() < wrong * WRONG_RATE[writer]
+        if spoilt:
             meaning = _wrong(meaning, rng)
         words: Style = writer if rng.random() < OWN_WORDS[writer] else _opposite(writer)
         text = render(meaning, state, words, rng)
-        pieces.append(Piece(text, writer == author and not wrong))
+        pieces.append(Piece(text, writer == author and not spoilt))
         state = state.after(meaning)
     words = author if rng.random() < OWN_WORDS[author] else other
     pieces.append(Piece(render_answer(problem.answer, words, rng) + END, True))
@@ -86,10 +92,12 @@ def draw_problem(rng: random.Random, split: Split, cap: int) -> ChainProblem:
             return problem
 
 
-def example(author: Style, rng: random.Random, cap: int) -> tuple[str, list[Piece]]:
+def example(
+    author: Style, rng: random.Random, *, cap: int, wrong: float = 1.0
+) -> tuple[str, list[Piece]]:
     """One training example: a prompt and a solution's pieces. Only from the train split."""
     problem = draw_problem(rng, "train", cap)
-    return prompt_text(problem), solution(problem, author, rng)
+    return prompt_text(problem), solution(problem, author, rng, wrong=wrong)
 
 
 def build_tokenizer(seed: int, n_texts: int = 20_000) -> PreTrainedTokenizerFast:
@@ -98,7 +106,7 @@ def build_tokenizer(seed: int, n_texts: int = 20_000) -> PreTrainedTokenizerFast
     specials = "|".join(re.escape(mark) for mark in (USER, ASSISTANT, END, "<think>", "</think>"))
     texts: list[str] = []
     for index in range(n_texts):
-        prompt, pieces = example("target" if index % 2 else "draft", rng, 99)
+        prompt, pieces = example("target" if index % 2 else "draft", rng, cap=LONGEST)
         text = prompt + "".join(piece.text for piece in pieces)
         texts += re.split(specials, text)
     tokenizer = Tokenizer(models.BPE())
