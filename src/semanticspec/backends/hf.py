@@ -254,7 +254,7 @@ class HFSequence:
 
 
 class HFBranches:
-    """Several continuations of one text, written in one batch."""
+    """Several continuations of one text in one batch: written, or read. Good for one call."""
 
     def __init__(self, sequence: HFSequence, n: int) -> None:
         self.model = sequence.model
@@ -270,7 +270,7 @@ class HFBranches:
         generators: Items[torch.Generator],
         hidden: bool = False,
     ) -> list[Written]:
-        """One step (or text) a row, each from its own generator; can be called once.
+        """One step (or text) a row, each from its own generator.
 
         A row that has ended is fed on until all have; what it is fed is never returned.
         """
@@ -306,6 +306,18 @@ class HFBranches:
             )
             for row in range(self._n)
         ]
+
+
+    def read(self, rows: Items[list[int]]) -> list[Tensor]:
+        """Hidden states of given continuations, one a row. Shapes: [n_layers, T of the row, H].
+
+        Rows are padded on the right: under causal attention nothing looks at what follows it.
+        """
+        longest = max(len(row) for row in rows)
+        padded = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+        _, hidden = self.model.run(padded, self._cache, 1, hidden=True)
+        assert hidden is not None
+        return [hidden[:, index, : len(row)] for index, row in enumerate(rows)]
 
 
 def _end_ids(model: Any, tokenizer: Any) -> set[int]:

@@ -44,7 +44,7 @@ class Recipe:
 
 RECIPES: dict[Style, Recipe] = {
     "target": Recipe(12, 192, 512, 3, 1.5e-3, 5_500_000),
-    "draft": Recipe(2, 128, 384, 4, 3e-3, 5_000_000),
+    "draft": Recipe(2, 128, 384, 4, 3e-3, 12_000_000),
 }
 
 

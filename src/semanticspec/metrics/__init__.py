@@ -1,0 +1,1 @@
+"""Ratios are made here and nowhere else; everything before this counts."""
