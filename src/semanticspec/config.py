@@ -1,31 +1,27 @@
 """What can be set, with its type and its bounds.
 
-The classes are the schema of ``conf/``: Hydra refuses a key or a type that is not here. ``resolve``
-turns what Hydra composed into these plain objects and checks them, so that no part of the library
-ever sees an OmegaConf node.
+The classes are the schema of ``conf/``: Hydra refuses a key or a type that is not here. The bounds
+are in ``validate.py``; ``compose.py`` turns what Hydra composed into these plain objects, so that no
+part of the library ever sees an OmegaConf node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from hydra.core.config_store import ConfigStore
-from omegaconf import DictConfig, OmegaConf
-
-from .errors import UserError
-
 
 if TYPE_CHECKING:
     from .types import AnswerKind, Author
 
     Source = Literal["synthetic", "hub"]
     Pooling = Literal["mean", "last", "mean+last"]
+    Judge = Literal["exact", "numeric"]
     Tracker = Literal["none", "wandb"]
-    TrackerMode = Literal["offline", "online", "disabled"]
+    TrackerMode = Literal["offline", "online"]
 else:  # OmegaConf knows no Literal; ``validate`` checks the values.
-    AnswerKind = Author = Source = Pooling = Tracker = TrackerMode = str
+    AnswerKind = Author = Source = Pooling = Judge = Tracker = TrackerMode = str
 
 
 @dataclass
@@ -132,51 +128,19 @@ class BenchmarkConfig:
     """null: rows are numbered."""
     prompt_template: str = "{problem}"
     expected_rows: int | None = None
+    """Another number of rows is worth a warning."""
+    skip: int = 0
+    """Rows left out at the start."""
     seed: int = 0
     """Of the generator; synthetic benchmarks only."""
 
 
 @dataclass
-class CollectConfig:
-    """Sampling of next steps, from which probes learn."""
-
-    n_samples: int = 20
-    """Next steps a model writes at one context."""
-    context_rate: float = 0.5
-    """Share of step boundaries that become contexts."""
-    max_contexts: int = 8
-    """Contexts a problem gives at most."""
-    draft_share: float = 0.5
-    """Share of steps of the trace that the draft wrote."""
-    target_layers: list[int] = field(default_factory=lambda: [-1])
-    """Blocks whose outputs are kept; negative numbers count from the end."""
-    draft_layers: list[int] = field(default_factory=lambda: [-1])
-
-
-@dataclass
-class ProbeTrainConfig:
-    """The fit of one probe."""
-
-    pooling: Pooling = "mean"
-    """mean, last or mean+last: of the step's own tokens."""
-    widths: list[int] = field(default_factory=lambda: [256, 64])
-    learning_rate: float = 1e-3
-    batch_size: int = 128
-    max_epochs: int = 100
-    patience: int = 10
-    seed: int = 0
-
-
-@dataclass
 class ProbeConfig:
-    """Where a pair's probes are, and how they come to be."""
+    """Where a pair's probes are."""
 
     path: str | None = None
-    """Folder of target.safetensors, draft.safetensors and their cards; null: probes/<model name>."""
-    n_problems: int = 1000
-    """Problems to collect from."""
-    collect: CollectConfig = field(default_factory=CollectConfig)
-    train: ProbeTrainConfig = field(default_factory=ProbeTrainConfig)
+    """Folder with target.safetensors, draft.safetensors and cards; null: probes/<model name>."""
 
 
 @dataclass
@@ -184,12 +148,11 @@ class TrackerConfig:
     """Where a run is reported to, besides its own folder."""
 
     name: Tracker = "none"
-    """none or wandb."""
     project: str = "semanticspec"
+    entity: str | None = None
     mode: TrackerMode = "offline"
-    """offline, online or disabled."""
-    dir: str | None = None
-    """Where offline runs are kept; null: the results folder."""
+    group: str | None = None
+    """A name that the runs of one comparison share."""
 
 
 @dataclass
@@ -211,7 +174,7 @@ class Config:
     """Only the first so many problems of each benchmark."""
     dry_run: bool = False
     debug: bool = False
-    """Check the caches after every step; slow."""
+    """Check both caches against a fresh pass after every step; slow."""
     results_dir: str = "results"
     threads: int | None = None
     """CPU threads of torch; null: torch's own choice."""
@@ -223,110 +186,62 @@ class Config:
         return list(self.benchmarks.values()) or [self.benchmark]
 
 
+@dataclass
+class CollectConfig:
+    """Sampling of next steps, from which probes learn."""
+
+    n_problems: int = 240
+    """Over all benchmarks."""
+    n_samples: int = 16
+    """Next steps that each model writes at one context."""
+    max_contexts: int = 100
+    """Of one problem."""
+    context_rate: float = 0.6
+    """Share of step boundaries that become contexts."""
+    draft_share: float = 0.7
+    """How often the trace goes on with the draft's step."""
+    target_layers: list[int] = field(default_factory=lambda: [-1])
+    """Blocks whose outputs are kept; negative numbers count from the end."""
+    draft_layers: list[int] = field(default_factory=lambda: [-1])
+
+
+@dataclass
+class ProbeTrainConfig:
+    """The fit of one probe."""
+
+    pooling: Pooling = "mean"
+    """Over the step's own tokens."""
+    widths: list[int] = field(default_factory=lambda: [256, 128])
+    learning_rate: float = 1e-3
+    batch_size: int = 256
+    max_epochs: int = 100
+    patience: int = 10
+    seed: int = 0
+
+
+@dataclass
+class ProbingConfig:
+    """Everything that ``python -m semanticspec.probing`` can be told."""
+
+    model: ModelConfig
+    generation: GenerationConfig
+    benchmark: BenchmarkConfig | None = None
+    """When set, it takes the place of ``benchmarks``."""
+    benchmarks: dict[str, BenchmarkConfig] = field(default_factory=dict)
+    collect: CollectConfig = field(default_factory=CollectConfig)
+    train: ProbeTrainConfig = field(default_factory=ProbeTrainConfig)
+    judge: Judge = "exact"
+    data_dir: str = "results/probing"
+    out: str | None = None
+    """Folder of the trained probes; null: probes/<model name>."""
+    seed: int = 0
+    threads: int | None = None
+
+
 def register() -> None:
     """Make the schema known to Hydra; ``conf/`` builds on it."""
     store = ConfigStore.instance()
     store.store(name="schema", node=Config)
+    store.store(name="probing_schema", node=ProbingConfig)
     for name, schema in METHODS.items():
         store.store(group="schema/method", name=name, node=schema)
-
-
-def resolve(composed: DictConfig) -> Config:
-    """Hydra's result as plain objects, checked. Raises ``UserError``."""
-    config = OmegaConf.to_object(composed)
-    assert isinstance(config, Config)
-    validate(config)
-    return config
-
-
-def validate(config: Config) -> None:
-    """Check bounds and what must fit together. Raises ``UserError`` naming the first fault."""
-    _check_model(config.model)
-    _check_generation(config.generation)
-    for key, method in {"method": config.method, **_prefixed("methods", config.methods)}.items():
-        _check_method(key, method)
-    named = {"benchmark": config.benchmark, **_prefixed("benchmarks", config.benchmarks)}
-    for key, benchmark in named.items():
-        _check_benchmark(key, benchmark)
-    _check_probe(config.probe)
-    tracker = config.tracker
-    _one_of("tracker.name", tracker.name, ("none", "wandb"))
-    _one_of("tracker.mode", tracker.mode, ("offline", "online", "disabled"))
-    if config.limit is not None:
-        _at_least("limit", config.limit, 1)
-    if config.threads is not None:
-        _at_least("threads", config.threads, 1)
-
-
-def _check_model(model: ModelConfig) -> None:
-    for role, spec in (("target", model.target), ("draft", model.draft)):
-        key = f"model.{role}"
-        _one_of(f"{key}.dtype", spec.dtype, ("auto", "float32", "bfloat16", "float16"))
-        if spec.gguf_file and spec.quantization:
-            raise UserError(
-                f"{key}.quantization: a GGUF file is dequantised on loading; "
-                f"unset {key}.gguf_file or {key}.quantization"
-            )
-
-
-def _check_generation(generation: GenerationConfig) -> None:
-    _at_least("generation.max_new_tokens", generation.max_new_tokens, 1)
-    _at_least("generation.max_step_tokens", generation.max_step_tokens, 1)
-    _at_least("generation.temperature", generation.temperature, 0, "0 is greedy")
-    _at_least("generation.top_k", generation.top_k, 0, "0 is off")
-    if not 0 < generation.top_p <= 1:
-        raise UserError(
-            f"generation.top_p={generation.top_p}: must be above 0 and at most 1 (1 is off)"
-        )
-
-
-def _check_method(key: str, method: MethodConfig) -> None:
-    _one_of(f"{key}.name", method.name, METHODS)
-    schema = METHODS[method.name]
-    if type(method) is not schema:
-        raise UserError(f"{key}.name={method.name}: has other settings; choose it as a whole")
-    if isinstance(method, SpecSamplingConfig):
-        _at_least(f"{key}.gamma", method.gamma, 1)
-    if isinstance(method, SemanticSpecConfig):
-        _at_least(f"{key}.tau", method.tau, 0, "0 is the rule without it")
-        if method.tau > 1:
-            raise UserError(f"{key}.tau={method.tau}: must be at most 1, or nearly nothing is kept")
-    if isinstance(method, RandomAcceptConfig) and not 0 <= method.rate <= 1:
-        raise UserError(f"{key}.rate={method.rate}: must be from 0 to 1")
-    if isinstance(method, SemanticSpecConfig | RandomAcceptConfig):
-        _one_of(f"{key}.answer_by", method.answer_by, ("target", "draft"))
-        _at_least(f"{key}.target_first_steps", method.target_first_steps, 0)
-
-
-def _check_benchmark(key: str, benchmark: BenchmarkConfig) -> None:
-    _one_of(f"{key}.kind", benchmark.kind, ("math", "choice"))
-    _one_of(f"{key}.source", benchmark.source, ("synthetic", "hub"))
-    if "{problem}" not in benchmark.prompt_template:
-        raise UserError(f"{key}.prompt_template: must contain {{problem}}")
-    if benchmark.source == "hub" and not (benchmark.path or benchmark.hub_name):
-        raise UserError(f"{key}.hub_name: needed, or {key}.path for a local file")
-
-
-def _check_probe(probe: ProbeConfig) -> None:
-    _at_least("probe.n_problems", probe.n_problems, 1)
-    _at_least("probe.collect.n_samples", probe.collect.n_samples, 2, "a label leaves one out")
-    for key in ("context_rate", "draft_share"):
-        share = getattr(probe.collect, key)
-        if not 0 <= share <= 1:
-            raise UserError(f"probe.collect.{key}={share}: must be from 0 to 1")
-    _one_of("probe.train.pooling", probe.train.pooling, ("mean", "last", "mean+last"))
-
-
-def _prefixed(prefix: str, entries: dict[str, Any]) -> dict[str, Any]:
-    return {f"{prefix}.{name}": entry for name, entry in entries.items()}
-
-
-def _at_least(key: str, value: float, least: float, why: str = "") -> None:
-    if not value >= least:  # so that a NaN fails too
-        note = f" ({why})" if why else ""
-        raise UserError(f"{key}={value}: must be {least} or more{note}")
-
-
-def _one_of(key: str, value: str, choices: Collection[str]) -> None:
-    if value not in choices:
-        raise UserError(f"{key}={value}: unknown; choose one of {', '.join(choices)}")
