@@ -1,7 +1,7 @@
-"""What can be set, with its type and its bounds.
+"""What can be set, and its type.
 
-The classes are the schema of ``conf/``: Hydra refuses a key or a type that is not here. The bounds
-are in ``validate.py``; ``compose.py`` turns what Hydra composed into these plain objects, so that no
+The classes are the schema of ``conf/``: Hydra refuses a key or a type that is not here. Bounds are
+in ``validate.py``. ``compose.py`` turns what Hydra composed into these plain objects, so that no
 part of the library ever sees an OmegaConf node.
 """
 
