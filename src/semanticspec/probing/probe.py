@@ -110,15 +110,9 @@ def save_probe(probe: Probe, card: dict[str, Any], folder: Path, name: str) -> N
 def load_probe(folder: Path, name: str, model: HFModel) -> tuple[Probe, dict[str, Any]]:
     """Load one probe for one model and make the model return the layers that it reads.
 
-    Raises ``UserError`` when files are missing, damaged, or made for another model.
+    Raises ``UserError`` when files are damaged or made for another model.
     """
     card_file, weights_file = folder / f"{name}.json", folder / f"{name}.safetensors"
-    for file in (card_file, weights_file):
-        if not file.is_file():
-            raise UserError(
-                f"probe.path={folder}: {file.name} is missing; train probes with "
-                "'python -m semanticspec.probing all' or point probe.path at a folder that has them"
-            )
     try:
         card = json.loads(card_file.read_text(encoding="utf-8"))
         if card["weights_sha256"] != hashlib.sha256(weights_file.read_bytes()).hexdigest():
@@ -140,9 +134,25 @@ def load_probe(folder: Path, name: str, model: HFModel) -> tuple[Probe, dict[str
     return probe.to(model.device).eval(), card
 
 
+def find_probes(config: ProbeConfig, model_name: str) -> Path:
+    """The folder of a pair's probes: ``probe.path`` or ``probes/<model name>``.
+
+    Raises ``UserError`` when a file is missing.
+    """
+    folder = Path(config.path) if config.path else Path("probes") / model_name
+    for name in ("target.json", "target.safetensors", "draft.json", "draft.safetensors"):
+        if not (folder / name).is_file():
+            raise UserError(
+                f"probe.path={folder}: {name} is missing; train probes with 'python -m "
+                f"semanticspec.probing all model={model_name}' or set probe.path to a folder "
+                "that has them"
+            )
+    return folder
+
+
 def load_probes(config: ProbeConfig, pair: Pair) -> Probes:
-    """Load both probes of a pair, from ``probe.path`` or ``probes/<model name>``."""
-    folder = Path(config.path) if config.path else Path("probes") / pair.name
+    """Load both probes of a pair; see ``find_probes`` for where from."""
+    folder = find_probes(config, pair.name)
     target, target_card = load_probe(folder, "target", pair.target)
     draft, draft_card = load_probe(folder, "draft", pair.draft)
     return Probes(target, draft, {"target": target_card, "draft": draft_card})
