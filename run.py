@@ -8,19 +8,18 @@ from typing import NoReturn
 
 # Keep this file's imports light: worker processes import it again.
 import hydra
-from hydra.errors import HydraException
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
-USAGE = "'python run.py --help' shows every choice"
+from semanticspec.compose import COMPOSE_ERRORS, one_line, read_config
+from semanticspec.config import register
+from semanticspec.errors import UserError
+
+HELP = "'python run.py --help' shows all there is"
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def job(composed: DictConfig) -> None:
     """One launch; a sweep (-m) makes several."""
-    from semanticspec.config import read_config
-    from semanticspec.errors import UserError
-
     try:
         config = read_config(composed)
         if config.dry_run:
@@ -46,10 +45,11 @@ def fail(message: str) -> NoReturn:
 def main() -> None:
     # Hydra then raises its errors instead of printing pages, and they can be told in one line.
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
+    register()
     try:
         job()
-    except (HydraException, OmegaConfBaseException) as error:
-        fail(f"{error}; {USAGE}")
+    except COMPOSE_ERRORS as error:
+        fail(f"{one_line(error)}; {HELP}")
     except KeyboardInterrupt:
         print("\nStopped. The same command goes on from here.", file=sys.stderr)
         sys.exit(130)

@@ -7,7 +7,9 @@ part of the library ever sees an OmegaConf node.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from hydra.core.config_store import ConfigStore
@@ -37,8 +39,8 @@ class ModelSpec:
     device: str = "auto"
     """auto (a GPU if there is one), cpu, cuda, cuda:1, or balanced over all GPUs."""
     attn_implementation: str | None = None
-    quantization: dict[str, Any] | None = None
-    """Passed to transformers' quantisation config: {quant_method: bitsandbytes, ...}."""
+    quantization: dict[str, Any] = field(default_factory=dict)
+    """Passed to transformers: {quant_method: bitsandbytes, load_in_4bit: true}; empty: none."""
     trust_remote_code: bool = False
     system_prompt: str | None = None
     think_prefix: str = ""
@@ -166,9 +168,9 @@ class Config:
     probe: ProbeConfig = field(default_factory=ProbeConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     methods: dict[str, MethodConfig] = field(default_factory=dict)
-    """When not empty, these take the place of ``method``, alternating problem by problem."""
+    """What runs, alternating problem by problem; ``method`` alone where nothing is given here."""
     benchmarks: dict[str, BenchmarkConfig] = field(default_factory=dict)
-    """When not empty, these take the place of ``benchmark``."""
+    """What is asked; ``benchmark`` alone where nothing is given here."""
     seed: int = 0
     limit: int | None = None
     """Only the first so many problems of each benchmark."""
@@ -178,12 +180,6 @@ class Config:
     results_dir: str = "results"
     threads: int | None = None
     """CPU threads of torch; null: torch's own choice."""
-
-    def all_methods(self) -> list[MethodConfig]:
-        return list(self.methods.values()) or [self.method]
-
-    def all_benchmarks(self) -> list[BenchmarkConfig]:
-        return list(self.benchmarks.values()) or [self.benchmark]
 
 
 @dataclass
@@ -237,6 +233,9 @@ class ProbingConfig:
     seed: int = 0
     threads: int | None = None
 
+    def all_benchmarks(self) -> list[BenchmarkConfig]:
+        return [self.benchmark] if self.benchmark else list(self.benchmarks.values())
+
 
 def register() -> None:
     """Make the schema known to Hydra; ``conf/`` builds on it."""
@@ -244,4 +243,15 @@ def register() -> None:
     store.store(name="schema", node=Config)
     store.store(name="probing_schema", node=ProbingConfig)
     for name, schema in METHODS.items():
-        store.store(group="schema/method", name=name, node=schema)
+        store.store(group="hydra/schema/method", name=name, node=schema)
+
+
+def as_json(config: Any) -> dict[str, Any]:
+    """One of these objects as JSON values, which know no infinity."""
+    return json.loads(json.dumps(asdict(config)), parse_constant=str)
+
+
+def config_hash(settings: dict[str, Any]) -> str:
+    """Eight hexadecimal digits that tell settings (JSON values) apart."""
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

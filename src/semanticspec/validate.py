@@ -87,7 +87,7 @@ def _check_method(key: str, method: MethodConfig) -> None:
     if isinstance(method, SpecSamplingConfig):
         _at_least(f"{key}.gamma", method.gamma, 1)
     if isinstance(method, SemanticSpecConfig):
-        _share(f"{key}.tau", method.tau)
+        _at_least(f"{key}.tau", method.tau, 0, "0 is the rule without it, .inf keeps nothing")
     if isinstance(method, RandomAcceptConfig):
         _share(f"{key}.rate", method.rate)
     if isinstance(method, SemanticSpecConfig | RandomAcceptConfig):
