@@ -43,8 +43,10 @@ def fail(message: str) -> NoReturn:
 
 
 def main() -> None:
-    # Hydra then raises its errors instead of printing pages, and they can be told in one line.
+    # Hydra then raises its errors instead of printing pages, and they can be told in one line; what
+    # the hub has to say is in the error that ends its retries.
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     register()
     try:
         job()
