@@ -18,7 +18,7 @@ _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 def describe(config: Config) -> str:
     """A text for a person: runs, models, memory, what is missing, and one prompt."""
-    methods, sets = config.all_methods(), config.all_benchmarks()
+    methods, sets = config.methods.values(), config.benchmarks.values()
     lines = [
         f"model {config.model.name}, seed {config.seed}: {len(methods) * len(sets)} runs",
         f"  methods: {', '.join(method.name for method in methods)}",

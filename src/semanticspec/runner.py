@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,11 @@ from tqdm import tqdm
 
 from . import __version__, benchmarks, decoding, records
 from .backends import Pair, load_pair
-from .config import BenchmarkConfig, Config, MethodConfig
+from .config import BenchmarkConfig, Config, MethodConfig, as_json, config_hash
 from .grading import grade
 from .probing import Probes, find_probes, load_probes
 from .probing.probe import fingerprint
-from .records import RunManifest, RunStore, config_hash
+from .records import RunManifest, RunStore
 from .records.manifest import git_state, hardware, now, package_versions, process_name
 from .tracking import Tracker, start_tracker
 from .types import PHASES, Counts, Generation, Problem, SampleRecord
@@ -47,17 +47,17 @@ def run(config: Config) -> list[Path]:
     """
     if config.threads is not None:
         torch.set_num_threads(config.threads)
-    problems = [benchmarks.load(b, limit=config.limit) for b in config.all_benchmarks()]
-    with_probes = any(decoding.needs_probes(method) for method in config.all_methods())
+    problems = [benchmarks.load(b, limit=config.limit) for b in config.benchmarks.values()]
+    with_probes = any(decoding.needs_probes(method) for method in config.methods.values())
     if with_probes:
         find_probes(config.probe, config.model.name)
     pair = load_pair(config.model)
     probes = load_probes(config.probe, pair) if with_probes else None
     launch = _Launch(config, pair, probes)
     folders = []
-    for benchmark, chosen in zip(config.all_benchmarks(), problems, strict=True):
+    for benchmark, chosen in zip(config.benchmarks.values(), problems, strict=True):
         with ExitStack() as opened:
-            lanes = [launch.open(opened, benchmark, method) for method in config.all_methods()]
+            lanes = [launch.open(opened, benchmark, method) for method in config.methods.values()]
             _run_lanes(lanes, chosen, config, launch)
             folders += [lane.store.folder for lane in lanes]
     return folders
@@ -88,11 +88,11 @@ class _Launch:
         config = self.config
         settings = {
             "version": __version__,
-            "model": asdict(config.model),
+            "model": as_json(config.model),
             "fingerprints": self._models,
-            "generation": asdict(config.generation),
-            "method": asdict(method),
-            "benchmark": asdict(benchmark),
+            "generation": as_json(config.generation),
+            "method": as_json(method),
+            "benchmark": as_json(benchmark),
             "seed": config.seed,
         }
         if decoding.needs_probes(method) and self.probes is not None:
@@ -127,7 +127,7 @@ def _run_lanes(
     ]
     if not todo:
         return
-    for method in config.all_methods():
+    for method in config.methods.values():
         _warm_up(launch, method, problems[0])
     n_right = n_tokens = 0
     seconds = 0.0

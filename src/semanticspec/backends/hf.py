@@ -42,6 +42,7 @@ class HFModel:
         self._captured: dict[int, Tensor] = {}
         self._capturing = False
         self._hooks: list[Any] = []
+        self.feature_layers = (-1,)
 
     @property
     def feature_layers(self) -> tuple[int, ...]:

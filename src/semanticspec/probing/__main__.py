@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
 
 def probing_problems(config: ProbingConfig) -> list[Problem]:
     """The problems to collect from, in turn from each benchmark."""
-    sets = config.all_benchmarks()
+    sets = [config.benchmark] if config.benchmark else list(config.benchmarks.values())
     share = -(-config.collect.n_problems // len(sets))
     columns = [load(benchmark, limit=share) for benchmark in sets]
     rows = [problem for row in zip(*columns, strict=False) for problem in row]

@@ -9,25 +9,27 @@ under the reference text says little.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from .corpus import LONGEST, build_tokenizer, example, prompt_text
+from .accuracy import free_running
+from .corpus import LONGEST, build_tokenizer, example
 from .language import Style
-from .problems import BENCHMARKS, problems
 
 CURRICULUM_SHARE = 0.4
 # Wrong steps come in once copying is learnt; before, they are only noise.
 WRONG_FROM, WRONG_RAMP = 0.3, 0.2
 BATCH_TOKENS = 1_536
+TRAINING = "training.json"
 
 
 @dataclass(frozen=True)
@@ -119,29 +121,6 @@ def _encode(
     return ids, labels
 
 
-@torch.inference_mode()
-def free_running_accuracy(
-    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, *, n: int, temperature: float
-) -> dict[str, float]:
-    """Share of probe-split problems answered right, by benchmark, when the model writes alone."""
-    model.eval()
-    scores = {}
-    for benchmark in BENCHMARKS:
-        source = problems(benchmark, "probe", 1)
-        chosen = [next(source) for _ in range(n)]
-        inputs = tokenizer(
-            [prompt_text(p) for p in chosen], padding=True, padding_side="left", return_tensors="pt"
-        )
-        output = model.generate(
-            **inputs, max_new_tokens=400, do_sample=True, temperature=temperature, top_k=0
-        )
-        texts = tokenizer.batch_decode(output[:, inputs.input_ids.shape[1] :])
-        right = [f"\\boxed{{{p.answer}}}" in t for p, t in zip(chosen, texts, strict=True)]
-        scores[benchmark] = sum(right) / n
-    model.train()
-    return scores
-
-
 def train(author: Style, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM:
     """Train one of the two models; bf16 autocast, AdamW, warm-up and cosine decay."""
     recipe = RECIPES[author]
@@ -170,8 +149,8 @@ def train(author: Style, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2
         bar.set_postfix(loss=f"{smooth:.3f}", refresh=False)
         if n_seen >= next_report or progress >= 1:
             next_report += recipe.n_tokens // 5
-            scores = free_running_accuracy(model, tokenizer, n=32, temperature=0.6)
-            bar.write(f"{author} {n_seen / 1e6:.1f}M tokens, loss {smooth:.3f}, right: {scores}")
+            scores = free_running(model, tokenizer, n=32, split="probe")
+            bar.write(f"{author} {n_seen / 1e6:.1f}M tokens, loss {smooth:.3f}, right: {scores.right}")
         if progress >= 1:
             bar.close()
             return model
@@ -192,7 +171,13 @@ def main() -> None:
     minutes = (time.perf_counter() - started) / 60
     model.to(torch.bfloat16).save_pretrained(arguments.out)
     tokenizer.save_pretrained(arguments.out)
-    print(f"{arguments.out}: trained in {minutes:.1f} min")
+    facts = {
+        "seed": arguments.seed,
+        "minutes": round(minutes, 1),
+        "threads": arguments.threads,
+        **asdict(RECIPES[arguments.author]),
+    }
+    (arguments.out / TRAINING).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

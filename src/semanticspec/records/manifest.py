@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import json
 import os
 import platform
 import subprocess
@@ -40,12 +38,6 @@ class RunManifest:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def config_hash(settings: dict[str, Any]) -> str:
-    """A short hash of JSON values; equal settings give equal hashes whatever their order."""
-    text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def now() -> str:
