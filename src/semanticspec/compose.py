@@ -70,7 +70,11 @@ def one_line(error: Exception) -> str:
     cause = error.__cause__ or error
     if isinstance(cause, OmegaConfBaseException) and cause.full_key:
         parent = cause.parent_node
-        keys = sorted({str(key) for key in parent} - {"hydra"}) if isinstance(parent, DictConfig) else []
+        keys = (
+            sorted({str(key) for key in parent} - {"hydra"})
+            if isinstance(parent, DictConfig)
+            else []
+        )
         if keys and cause.key not in keys:
             return f"{cause.full_key}: no such key; choose one of {', '.join(keys)}"
         return f"{cause.full_key}: {str(cause).splitlines()[0]}"

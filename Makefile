@@ -1,0 +1,51 @@
+# Every target works inside .venv at the repository's root, which 'make setup' makes when needed.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+.PHONY: help setup run test lint tables proxies probes bench clean
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
+		while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
+	@echo; echo "  python run.py --help    everything that a run can be told"
+
+setup: $(READY)  ## Make .venv with everything in it (again only when the dependencies change)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; say which: make setup PYTHON=python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: setup  ## Run the main job: five methods, four benchmarks, one table (some minutes)
+	$(BIN)/python run.py experiment=quickstart results_dir=results/quickstart
+	$(BIN)/python -m semanticspec.reporting results/quickstart --out results/quickstart
+
+test: setup  ## Run the tests
+	$(BIN)/python -m pytest
+
+lint: setup  ## Check style, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+tables: setup  ## Make every table and figure from results/
+	$(BIN)/python -m semanticspec.reporting results --out results
+
+proxies: setup  ## Train the embedded pair again (about an hour and a half on 2 cores)
+	$(BIN)/python -m semanticspec.proxies.train target
+	$(BIN)/python -m semanticspec.proxies.train draft
+
+probes: setup  ## Collect, label and train the probes of the embedded pair
+	$(BIN)/python -m semanticspec.probing all model=proxy
+
+bench: setup  ## Time the engine beside transformers' own generation
+	$(BIN)/python -m semanticspec.bench
+
+clean:  ## Remove what can be made again, .venv included; results stay
+	rm -rf .venv build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
