@@ -79,9 +79,7 @@ class _Launch:
 
     def build(self, method: MethodConfig, **limits: int) -> decoding.Method:
         generation = replace(self.config.generation, **limits)
-        return decoding.build(
-            method, self.pair, self.probes, generation, debug=self.config.debug
-        )
+        return decoding.build(method, self.pair, self.probes, generation, debug=self.config.debug)
 
     def open(self, opened: ExitStack, benchmark: BenchmarkConfig, method: MethodConfig) -> Lane:
         """Open the run folder of one method on one benchmark."""
@@ -111,7 +109,7 @@ class _Launch:
             **self._facts,
         )
         store = opened.enter_context(records.open_run(Path(config.results_dir), manifest))
-        tracker = opened.enter_context(start_tracker(config.tracker, store.manifest))
+        tracker = opened.enter_context(start_tracker(config.tracker, store))
         return Lane(self.build(method), store, tracker)
 
 

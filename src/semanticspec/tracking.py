@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from types import TracebackType
-from typing import Any
 
 from .config import TrackerConfig
-from .records import RunManifest
+from .records import RunStore
 from .types import SampleRecord
 
 
@@ -32,34 +32,42 @@ class Tracker:
 
 
 class WandbTracker(Tracker):
-    """One W&B run a (model, method, benchmark, seed)."""
+    """One W&B run a (model, method, benchmark, seed); a resumed run goes on in the same one."""
 
-    def __init__(self, config: TrackerConfig, manifest: RunManifest) -> None:
+    def __init__(self, config: TrackerConfig, store: RunStore) -> None:
         import wandb  # noqa: PLC0415  (slow to import, and seldom used)
 
-        name = f"{manifest.model}-{manifest.benchmark}-{manifest.method}-s{manifest.seed}"
-        self._run: Any = wandb.init(
+        manifest = store.manifest
+        key = f"{store.folder.name}/{manifest.started}"
+        self._run = wandb.init(
             project=config.project,
             entity=config.entity,
-            mode=config.mode,  # type: ignore[arg-type]
+            mode=config.mode,
+            id=hashlib.sha256(key.encode()).hexdigest()[:16],
+            resume="allow",
+            name=f"{manifest.model}-{manifest.benchmark}-{manifest.method}-s{manifest.seed}",
             group=config.group or f"{manifest.model}-{manifest.benchmark}",
             job_type=manifest.method,
-            name=name,
             config={**manifest.config, "hardware": manifest.hardware, "git": manifest.git},
+            dir=str(store.folder),
             reinit="create_new",  # methods that alternate are open at once
+            settings=wandb.Settings(silent=True, console="off"),
         )
         self._n = self._n_right = self._n_tokens = 0
         self._seconds = 0.0
+        for record in store.records:  # of earlier launches
+            self._add(record["correct"], record["counts"]["n_tokens"], record["wall_s"])
+
+    def _add(self, correct: bool, n_tokens: int, wall_s: float) -> None:
+        self._n += 1
+        self._n_right += correct
+        self._n_tokens += n_tokens
+        self._seconds += wall_s
 
     def log(self, record: SampleRecord) -> None:
-        self._n += 1
-        self._n_right += record.correct
-        self._n_tokens += record.counts.n_tokens
-        self._seconds += record.wall_s
+        self._add(record.correct, record.counts.n_tokens, record.wall_s)
         self._run.log(
             {
-                "pass_at_1": self._n_right / self._n,
-                "tokens_per_second": self._n_tokens / self._seconds if self._seconds else 0.0,
                 "correct": int(record.correct),
                 "wall_s": record.wall_s,
                 "n_tokens": record.counts.n_tokens,
@@ -68,9 +76,14 @@ class WandbTracker(Tracker):
         )
 
     def close(self) -> None:
+        if self._n:
+            self._run.summary["n"] = self._n
+            self._run.summary["pass_at_1"] = self._n_right / self._n
+        if self._seconds:
+            self._run.summary["tokens_per_second"] = self._n_tokens / self._seconds
         self._run.finish()
 
 
-def start_tracker(config: TrackerConfig, manifest: RunManifest) -> Tracker:
+def start_tracker(config: TrackerConfig, store: RunStore) -> Tracker:
     """The tracker that a configuration names, for one run."""
-    return WandbTracker(config, manifest) if config.name == "wandb" else Tracker()
+    return WandbTracker(config, store) if config.name == "wandb" else Tracker()
