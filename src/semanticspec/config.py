@@ -39,8 +39,8 @@ class ModelSpec:
     device: str = "auto"
     """auto (a GPU if there is one), cpu, cuda, cuda:1, or balanced over all GPUs."""
     attn_implementation: str | None = None
-    quantization: dict[str, Any] = field(default_factory=dict)
-    """Passed to transformers: {quant_method: bitsandbytes, load_in_4bit: true}; empty: none."""
+    quantization: Any = None
+    """A mapping for transformers, such as {quant_method: bitsandbytes, load_in_4bit: true}."""
     trust_remote_code: bool = False
     system_prompt: str | None = None
     think_prefix: str = ""

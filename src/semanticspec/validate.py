@@ -61,6 +61,8 @@ def _check_model(model: ModelConfig) -> None:
     for role, spec in (("target", model.target), ("draft", model.draft)):
         key = f"model.{role}"
         _one_of(f"{key}.dtype", spec.dtype, ("auto", "float32", "bfloat16", "float16"))
+        if not isinstance(spec.quantization, dict | None):
+            raise UserError(f"{key}.quantization={spec.quantization}: must be a mapping")
         if spec.gguf_file and spec.quantization:
             raise UserError(
                 f"{key}.quantization: a GGUF file is dequantised on loading; "
@@ -87,7 +89,7 @@ def _check_method(key: str, method: MethodConfig) -> None:
     if isinstance(method, SpecSamplingConfig):
         _at_least(f"{key}.gamma", method.gamma, 1)
     if isinstance(method, SemanticSpecConfig):
-        _at_least(f"{key}.tau", method.tau, 0, "0 is the rule without it, .inf keeps nothing")
+        _at_least(f"{key}.tau", method.tau, 0, "0 is the rule without it, inf keeps nothing")
     if isinstance(method, RandomAcceptConfig):
         _share(f"{key}.rate", method.rate)
     if isinstance(method, SemanticSpecConfig | RandomAcceptConfig):
