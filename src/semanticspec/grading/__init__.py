@@ -1,7 +1,7 @@
 """Is the answer right?
 
-The answer is the last ``\\boxed{...}`` after the last ``</think>``. Text cut off inside its thinking
-has no answer. Mathematics is compared by math-verify in a worker with a time limit.
+The answer is the last ``\\boxed{...}`` after the last ``</think>``. Text cut off inside its
+thinking has no answer. Mathematics is compared by math-verify in a worker with a time limit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..types import AnswerKind
-from .choice import letter
+from .choice import boxed_letter, said_letter
 from .extract import answer_text, boxed
 from .math import equal, gold_value
 
@@ -39,13 +39,13 @@ def grade(
         return Graded(False, None, "truncated")
     answer = boxed(part)
     if kind == "choice":
-        chosen = letter(part if answer is None else answer)
+        chosen = said_letter(part) if answer is None else boxed_letter(answer)
         if chosen is None:
             return Graded(False, answer, "no letter")
-        return Graded(chosen == letter(gold), chosen, "letter")
+        return Graded(chosen == boxed_letter(gold), chosen, "letter")
     if answer is None:
         return Graded(False, None, "no boxed answer")
     verdict = equal(answer, gold_value(gold))
     if verdict is None:
-        return Graded(False, answer, "grading took too long")
+        return Graded(False, answer, "no verdict within the time limit")
     return Graded(verdict, answer, "compared")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 THINK, THINK_END = "<think>", "</think>"
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])\s*")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # an escaped brace is part of the answer
 
 
 def answer_text(text: str, *, thinking_open: bool = False) -> str | None:
@@ -14,23 +18,16 @@ def answer_text(text: str, *, thinking_open: bool = False) -> str | None:
 
 
 def boxed(text: str) -> str | None:
-    """What the last complete ``\\boxed{...}`` holds, braces balanced; ``None`` without one.
+    """What the last ``\\boxed{...}`` holds, braces balanced; ``None`` without one.
 
     An unfinished last box is no answer, whatever came before it.
     """
-    start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
-    if start < 0:
+    boxes = list(_BOX.finditer(text))
+    if not boxes or not text.startswith("{", boxes[-1].end()):
         return None
-    opening = text.find("{", start)
-    if opening < 0 or text[start:opening].strip() not in ("\\boxed", "\\fbox"):
-        return None
-    depth = 0
-    for index in range(opening, len(text)):
-        escaped = text[index - 1] == "\\"
-        if text[index] == "{" and not escaped:
-            depth += 1
-        elif text[index] == "}" and not escaped:
-            depth -= 1
-            if depth == 0:
-                return text[opening + 1 : index].strip()
+    opening, depth = boxes[-1].end(), 0
+    for brace in _BRACE.finditer(text, opening):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if depth == 0:
+            return text[opening + 1 : brace.start()].strip()
     return None
