@@ -15,7 +15,7 @@ DEFAULT_ROWS = 500
 
 
 def load_synthetic(config: BenchmarkConfig, n: int | None) -> list[Problem]:
-    """The first ``n`` problems (500 when ``None``) of one split; equal seeds give equal problems."""
+    """The first ``n`` problems of one split (500 when ``None``); equal seeds, equal problems."""
     if config.name not in BENCHMARKS:
         raise UserError(
             f"benchmark.name={config.name}: no such synthetic benchmark; "
