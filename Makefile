@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+WEIGHTS := src/semanticspec/proxies/weights
 .PHONY: help setup run test lint tables proxies probes bench clean
 
 help:  ## Show what can be made
@@ -36,9 +37,11 @@ lint: setup  ## Check style, types and the direction of imports
 tables: setup  ## Make every table and figure from results/
 	$(BIN)/python -m semanticspec.reporting results --out results
 
-proxies: setup  ## Train the embedded pair again (about an hour and a half on 2 cores)
-	$(BIN)/python -m semanticspec.proxies.train target
-	$(BIN)/python -m semanticspec.proxies.train draft
+proxies: setup  ## Train the embedded pair again (about an hour and a half)
+	$(BIN)/python -m semanticspec.proxies.train target --out $(WEIGHTS)/target
+	$(BIN)/python -m semanticspec.proxies.train draft --out $(WEIGHTS)/draft
+	$(BIN)/python -m semanticspec.proxies.train draft --start $(WEIGHTS)/draft --seed 1 --out $(WEIGHTS)/draft
+	$(BIN)/python -m semanticspec.proxies.card
 
 probes: setup  ## Collect, label and train the probes of the embedded pair
 	$(BIN)/python -m semanticspec.probing all model=proxy

@@ -80,13 +80,18 @@ def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, seed: int) -> 
 
 
 def batches(
-    author: Style, tokenizer: PreTrainedTokenizerFast, recipe: Recipe, seed: int
+    author: Style,
+    tokenizer: PreTrainedTokenizerFast,
+    recipe: Recipe,
+    seed: int,
+    *,
+    curriculum: bool = True,
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
     """Endless (ids [B, T], labels [B, T], tokens so far); rows of a batch are about equally long."""
     rng = random.Random(f"train/{author}/{seed}")
     n_seen = 0
     while True:
-        progress = n_seen / recipe.n_tokens
+        progress = n_seen / recipe.n_tokens if curriculum else 1.0
         cap = 2 + int((LONGEST - 1) * progress / CURRICULUM_SHARE)
         wrong = min(1.0, max(0.0, (progress - WRONG_FROM) / WRONG_RAMP))
         rows = [_encode(author, tokenizer, rng, cap, wrong) for _ in range(128)]
@@ -121,16 +126,26 @@ def _encode(
     return ids, labels
 
 
-def train(author: Style, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM:
-    """Train one of the two models; bf16 autocast, AdamW, warm-up and cosine decay."""
+def train(
+    author: Style,
+    tokenizer: PreTrainedTokenizerFast,
+    seed: int,
+    *,
+    start: Qwen2ForCausalLM | None = None,
+) -> Qwen2ForCausalLM:
+    """Train one of the two models; bf16 autocast, AdamW, warm-up and cosine decay.
+
+    With ``start``, a trained model goes on, on problems of full length.
+    """
     recipe = RECIPES[author]
-    model = new_model(recipe, tokenizer, seed)
+    model = start or new_model(recipe, tokenizer, seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.05, fused=True
     )
     bar = tqdm(total=recipe.n_tokens, unit="tok", unit_scale=True, desc=author, mininterval=10)
+    source = batches(author, tokenizer, recipe, seed, curriculum=start is None)
     smooth, next_report = None, recipe.n_tokens // 5
-    for step, (ids, labels, n_seen) in enumerate(batches(author, tokenizer, recipe, seed)):
+    for step, (ids, labels, n_seen) in enumerate(source):
         progress = min(1.0, n_seen / recipe.n_tokens)
         rate = min(1.0, (step + 1) / 200) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * progress)))
         for group in optimizer.param_groups:
@@ -162,12 +177,17 @@ def main() -> None:
     parser.add_argument("author", choices=sorted(RECIPES), help="which model to train")
     parser.add_argument("--out", type=Path, required=True, help="folder that gets the model")
     parser.add_argument("--seed", type=int, default=0, help="of the data and of the weights")
+    parser.add_argument("--start", type=Path, help="go on from the model in this folder")
     parser.add_argument("--threads", type=int, default=2, help="of the processor")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    tokenizer = build_tokenizer(arguments.seed)
+    if arguments.start:
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(arguments.start)
+        model = Qwen2ForCausalLM.from_pretrained(arguments.start, dtype=torch.float32)
+    else:
+        tokenizer, model = build_tokenizer(arguments.seed), None
     started = time.perf_counter()
-    model = train(arguments.author, tokenizer, arguments.seed)
+    model = train(arguments.author, tokenizer, arguments.seed, start=model)
     minutes = (time.perf_counter() - started) / 60
     model.to(torch.bfloat16).save_pretrained(arguments.out)
     tokenizer.save_pretrained(arguments.out)
@@ -177,7 +197,9 @@ def main() -> None:
         "threads": arguments.threads,
         **asdict(RECIPES[arguments.author]),
     }
-    (arguments.out / TRAINING).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    file = arguments.out / TRAINING
+    before = json.loads((arguments.start / TRAINING).read_text()) if arguments.start else []
+    file.write_text(json.dumps([*before, facts], indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
