@@ -58,7 +58,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         (["model.target.path=no/where", "method=autoregressive"], "model.target.path=no/where: "),
         (["probe.path=no/where"], "probe.path=no/where: target.json is missing"),
         (["benchmark=gsm8k", "benchmark.path=nope.jsonl"], "benchmark.path=nope.jsonl: no such "),
-        (["benchmark=math500"], "benchmark=math500: HuggingFaceH4/MATH-500 is out of reach"),
+        (["benchmark=math500"], "benchmark=math500: HuggingFaceH4/MATH-500 "),
         (["model=qwq", "method=autoregressive"], "model.target.path=Qwen/QwQ-32B: neither a "),
     ],
 )
