@@ -25,7 +25,7 @@ def spearman(predicted: np.ndarray, labels: np.ndarray) -> float:
     """Rank correlation; nan when either side does not vary."""
     if np.ptp(predicted) == 0 or np.ptp(labels) == 0:
         return float("nan")
-    return float(stats.spearmanr(predicted, labels).statistic)
+    return float(stats.spearmanr(predicted, labels)[0])
 
 
 def spearman_within(predicted: np.ndarray, labels: np.ndarray, context: np.ndarray) -> float:

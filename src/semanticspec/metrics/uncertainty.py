@@ -41,9 +41,7 @@ def mean(values: np.ndarray, cluster: np.ndarray) -> Estimate:
     return ratio_of_sums(values.astype(float), np.ones(len(values)), cluster)
 
 
-def _bootstrap(
-    data: tuple[np.ndarray, ...], statistic: Callable[..., np.ndarray]
-) -> Estimate:
+def _bootstrap(data: tuple[np.ndarray, ...], statistic: Callable[..., np.ndarray]) -> Estimate:
     value = float(statistic(*data))
     if len(data[0]) < 2 or not np.isfinite(value):
         return Estimate(value, float("nan"), float("nan"))
@@ -62,7 +60,7 @@ def _bootstrap(
 
 
 def share(successes: np.ndarray, cluster: np.ndarray) -> Estimate:
-    """A share of yes-or-no outcomes.
+    """A share of yes-or-no outcomes (1 or 0). Shapes: [N] each.
 
     With one sample a problem the outcomes are independent and Wilson's interval holds, also at 0
     and 1, where a bootstrap would claim certainty. With more, problems are resampled.

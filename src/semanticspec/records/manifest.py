@@ -55,7 +55,12 @@ def git_state() -> dict[str, Any]:
     try:
         sha, status = (
             subprocess.run(  # noqa: S603
-                ["git", *arguments], cwd=here, capture_output=True, text=True, check=True, timeout=10
+                ["git", *arguments],
+                cwd=here,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=10,
             ).stdout.strip()
             for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
         )

@@ -1,8 +1,8 @@
 """Append, resume, read. Nothing is repeated, nothing is lost, nothing is mixed.
 
-A folder belongs to one configuration and, while open, to one process (a lock that the system drops
-when the process dies, however it dies). Each sample is one line, flushed to the disk before the next
-begins; a line that a crash tore is cut off when the folder is opened again.
+A folder belongs to one configuration and, while open, to one process (a lock that the system
+drops when the process dies, however it dies). Each sample is one line, flushed to the disk before
+the next begins; a line that a crash tore is cut off when the folder is opened again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class RunStore:
 
     def append(self, record: SampleRecord) -> None:
         """Write one sample; it is on the disk when this returns."""
-        values = asdict(record)
+        # The launch is kept with each sample: a run may be made in several.
+        values = asdict(record) | {"process": self.manifest.process}
         if (record.problem_id, record.seed) in self.done():
             raise ValueError(f"{record.problem_id} under seed {record.seed} is on record already")
         self._file.write(json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n")
@@ -105,11 +106,11 @@ def open_run(results_dir: Path, manifest: RunManifest) -> RunStore:
 def _open_locked(folder: Path, manifest: RunManifest, lock: IO[str]) -> RunStore:
     if (folder / MANIFEST).exists():
         before = load_manifest(folder)
-        if before["config_hash"] != manifest.config_hash or before["schema"] != SCHEMA:
+        if before["config_hash"] != manifest.config_hash:
             lock.close()
             raise UserError(
-                f"{folder}: holds another configuration ({before['config_hash']}, schema "
-                f"{before['schema']}); move it away or choose another results_dir"
+                f"{folder}: holds another configuration ({before['config_hash']}); move it away or "
+                "choose another results_dir"
             )
         # The first start and the code that began the run stay on record.
         manifest = replace(manifest, started=before["started"], git=before["git"])
@@ -129,36 +130,46 @@ def _write_manifest(folder: Path, manifest: RunManifest) -> None:
 
 
 def _repaired(file: Path) -> list[dict[str, Any]]:
-    """The complete lines of a samples file, a torn last one cut off."""
+    """The samples of a file; a torn last line is cut off."""
     if not file.exists():
         return []
-    raw = file.read_bytes()
-    whole = raw[: raw.rfind(b"\n") + 1]
-    if len(whole) < len(raw):
-        log.warning("%s: cut off a torn last line of %d bytes", file, len(raw) - len(whole))
+    size, whole = file.stat().st_size, _whole_lines(file)
+    if len(whole) < size:
+        log.warning("%s: cut off a torn last line of %d bytes", file, size - len(whole))
         with file.open("r+b") as opened:
             opened.truncate(len(whole))
-    return _parsed(file, whole.decode("utf-8").splitlines())
+    return _parsed(file, whole)
 
 
-def _parsed(file: Path, lines: Iterable[str]) -> list[dict[str, Any]]:
+def _whole_lines(file: Path) -> bytes:
+    """The file up to its last line end; what follows is torn, maybe inside a character."""
+    raw = file.read_bytes()
+    return raw[: raw.rfind(b"\n") + 1]
+
+
+def _parsed(file: Path, whole: bytes) -> list[dict[str, Any]]:
     records = []
-    for number, line in enumerate(lines, start=1):
+    # Not str.splitlines: a sample's text may hold line ends of Unicode's own.
+    for number, line in enumerate(whole.split(b"\n")[:-1], start=1):
         try:
             records.append(json.loads(line))
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise UserError(
-                f"{file}: line {number} is not JSON ({error.msg}); remove that line"
+                f"{file}: line {number} is not JSON ({error}); remove that line"
             ) from error
     return records
 
 
 def load_manifest(folder: Path) -> dict[str, Any]:
-    """A run's manifest. Raises ``UserError`` when it is damaged."""
+    """A run's manifest. Raises ``UserError`` when it is damaged or of another schema."""
+    file = folder / MANIFEST
     try:
-        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise UserError(f"{folder / MANIFEST}: cannot be read ({error})") from error
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: cannot be read ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        raise UserError(f"{file}: not a manifest of schema {SCHEMA}; move its folder away")
+    return manifest
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
@@ -174,18 +185,19 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
 def load(path: Path | str | Iterable[Path | str]) -> pd.DataFrame:
     """One row a sample, with its run's names; counts and phases become columns.
 
-    ``prefill_s`` ... ``other_s`` are seconds; ``run`` is the folder's name; ``steps`` stays a list.
+    ``prefill_s`` ... ``other_s`` are seconds; ``run`` is the folder's name, ``process`` the launch
+    that made the sample; ``steps`` stays a list.
+
+    Raises ``UserError`` for a missing folder, and a damaged or foreign file.
     """
     paths = [path] if isinstance(path, str | Path) else list(path)
     rows: list[dict[str, Any]] = []
     for folder in run_folders(Path(p) for p in paths):
         manifest = load_manifest(folder)
         file = folder / SAMPLES
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        lines = text[: text.rfind("\n") + 1].splitlines()
         named = {key: manifest[key] for key in ("model", "method", "benchmark", "config_hash")}
         named |= {"run": folder.name, "process": manifest["process"]}
-        for record in _parsed(file, lines):
+        for record in _parsed(file, _whole_lines(file)) if file.exists() else []:
             counts, phases = record.pop("counts"), record.pop("phase_s")
             phases = {f"{phase}_s": seconds for phase, seconds in phases.items()}
             rows.append({**named, **record, **counts, **phases})
