@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import stats
 
@@ -25,7 +27,8 @@ def spearman(predicted: np.ndarray, labels: np.ndarray) -> float:
     """Rank correlation; nan when either side does not vary."""
     if np.ptp(predicted) == 0 or np.ptp(labels) == 0:
         return float("nan")
-    return float(stats.spearmanr(predicted, labels)[0])
+    result: Any = stats.spearmanr(predicted, labels)
+    return float(result.statistic)
 
 
 def spearman_within(predicted: np.ndarray, labels: np.ndarray, context: np.ndarray) -> float:

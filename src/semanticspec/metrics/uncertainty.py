@@ -31,7 +31,8 @@ def ratio_of_sums(top: np.ndarray, bottom: np.ndarray, cluster: np.ndarray) -> E
     sums = np.stack([np.bincount(index, weights=side) for side in (top, bottom)])
 
     def ratio(a: np.ndarray, b: np.ndarray, axis: int = -1) -> np.ndarray:
-        return a.sum(axis) / b.sum(axis)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of nothing: nan
+            return a.sum(axis) / b.sum(axis)
 
     return _bootstrap((sums[0], sums[1]), ratio)
 
