@@ -148,7 +148,7 @@ def lossless(pair: Pair, config: Config) -> tuple[Answer, Answer]:
 
 
 def step_costs(pair: Pair) -> list[dict[str, float]]:
-    """Milliseconds of one step at growing context lengths: drafting it, verifying it, dropping it."""
+    """Milliseconds of one step at growing context lengths: to draft, verify and drop it."""
     rows = []
     for length in CONTEXT_LENGTHS:
         context = [index % 50 + 10 for index in range(length)]

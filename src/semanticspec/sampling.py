@@ -93,7 +93,7 @@ def accept_tokens(
 
 
 def seeded(seed: int, *key: object, device: torch.device | str = "cpu") -> torch.Generator:
-    """A generator whose stream depends on the run seed and the key (problem id, role, ...) alone."""
+    """A generator whose stream depends on run seed and key (problem id, role, ...) alone."""
     text = "/".join(str(part) for part in (seed, *key))
     digest = hashlib.sha256(text.encode()).digest()
     generator = torch.Generator(device=device)

@@ -1,4 +1,4 @@
-"""Decoding methods on tiny random models: lossless where they must be, honest about what they count."""
+"""Decoding methods on tiny random models: lossless where they must be, and honest in counting."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ def p_value(pair: Pair, limits: GenerationConfig, gamma: int) -> float:
     method = decoding.build(SpecSamplingConfig(gamma=gamma), pair, None, limits)
     problem = Problem("p", "a", "0")
     seen = Counter(method.generate(problem, seed).token_ids for seed in range(N_DRAWS))
-    assert set(seen) <= set(exact), "a text of probability zero was written"
+    if not set(seen) <= set(exact):
+        return 0.0  # a text was written that the target never would
     common = [text for text, p in exact.items() if p * N_DRAWS >= 5]
     observed = [seen[text] for text in common]
     expected = [exact[text] * N_DRAWS for text in common]
@@ -149,9 +150,7 @@ def p_value(pair: Pair, limits: GenerationConfig, gamma: int) -> float:
 @pytest.mark.parametrize(
     ("gamma", "top_p", "top_k"), [(2, 1.0, 0), (3, 0.9, 4)], ids=["plain", "top-p and top-k"]
 )
-def test_sampled_texts_are_distributed_as_the_targets(
-    gamma: int, top_p: float, top_k: int
-) -> None:
+def test_sampled_texts_are_distributed_as_the_targets(gamma: int, top_p: float, top_k: int) -> None:
     limits = replace(LIMITS, max_new_tokens=LENGTH, top_p=top_p, top_k=top_k)
     assert p_value(small_pair(), limits, gamma) > 1e-3
 
@@ -168,11 +167,7 @@ def test_the_distribution_test_notices_a_lenient_rule(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(specsampling, "accept_tokens", lenient)
     limits = replace(LIMITS, max_new_tokens=LENGTH)
-    pair = small_pair()
-    try:
-        assert p_value(pair, limits, 2) < 1e-3
-    except AssertionError as error:  # or it wrote what the target never would
-        assert "probability zero" in str(error)
+    assert p_value(small_pair(), limits, 2) < 1e-3
 
 
 # --- caches, counts, seeds -----------------------------------------------------------------------
@@ -231,8 +226,6 @@ def test_phases_add_up_to_the_wall_time(name: str) -> None:
     assert out.phase_s["other"] >= 0
     used = {"autoregressive": "target", "specsampling": "draft", "semanticspec": "probe"}[name]
     assert out.phase_s[used] > 0
-
-
 
 
 def test_tokens_after_the_end_of_text_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,12 @@ class HFModel:
     """One loaded model and its tokenizer. See ``load.py`` for how it comes to be."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, system_prompt: str | None = None, think_prefix: str = ""
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        system_prompt: str | None = None,
+        think_prefix: str = "",
     ) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
@@ -307,7 +312,6 @@ class HFBranches:
             )
             for row in range(self._n)
         ]
-
 
     def read(self, rows: Items[list[int]]) -> list[Tensor]:
         """Hidden states of given continuations, one a row. Shapes: [n_layers, T of the row, H].

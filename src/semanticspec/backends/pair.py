@@ -36,7 +36,7 @@ class Pair:
             return ids
         ends = source.step_ends.end_of_text
         passed = sink.encode(source.decode([i for i in ids if i not in ends]))
-        return passed + [sink.tokenizer.eos_token_id] if ids and ids[-1] in ends else passed
+        return [*passed, sink.tokenizer.eos_token_id] if ids and ids[-1] in ends else passed
 
 
 def load_pair(config: ModelConfig) -> Pair:

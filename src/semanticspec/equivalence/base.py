@@ -12,9 +12,7 @@ class Judge(ABC):
     """Sorts steps that could follow one context into classes of equal meaning."""
 
     @abstractmethod
-    def classes(
-        self, problem: Problem, history: Sequence[str], steps: Sequence[str]
-    ) -> list[int]:
+    def classes(self, problem: Problem, history: Sequence[str], steps: Sequence[str]) -> list[int]:
         """The class of each step, numbered by first appearance. ``history``: the steps before."""
 
 

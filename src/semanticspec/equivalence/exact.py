@@ -25,9 +25,7 @@ def state_after(problem: Problem, history: Sequence[str]) -> State | None:
 class ExactJudge(Judge):
     """Compares normalised text, or meanings where the problem's truth is known."""
 
-    def classes(
-        self, problem: Problem, history: Sequence[str], steps: Sequence[str]
-    ) -> list[int]:
+    def classes(self, problem: Problem, history: Sequence[str], steps: Sequence[str]) -> list[int]:
         state = state_after(problem, history)
         texts = [" ".join(step.split()).casefold() for step in steps]
         if state is None:

@@ -14,9 +14,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 class NumericJudge(Judge):
     """Compares the sets of numbers; steps without any compare by their words."""
 
-    def classes(
-        self, problem: Problem, history: Sequence[str], steps: Sequence[str]
-    ) -> list[int]:
+    def classes(self, problem: Problem, history: Sequence[str], steps: Sequence[str]) -> list[int]:
         return number([_key(step) for step in steps])
 
 

@@ -15,7 +15,7 @@ import torch
 
 from ..backends import Pair, load_pair
 from ..benchmarks import load
-from ..compose import compose_probing
+from ..compose import ROOT, compose_probing
 from ..config import ProbeConfig, ProbingConfig
 from ..equivalence import build_judge
 from ..errors import UserError
@@ -88,7 +88,7 @@ def data_hash(folder: Path) -> str:
 
 
 def out_folder(config: ProbingConfig) -> Path:
-    return Path(config.out) if config.out else Path("probes") / config.model.name
+    return Path(config.out) if config.out else ROOT / "probes" / config.model.name
 
 
 def run_train(config: ProbingConfig) -> None:

@@ -117,7 +117,7 @@ def _collect_problem(
                 own, other = (target, draft) if author == "target" else (draft, target)
                 passed = [_pass_on(pair, author, w.token_ids) for w in written]
                 read = other.branch(n).read(passed)
-                for mine, theirs, w in zip(written, read, passed, strict=True):
+                for mine, theirs in zip(written, read, strict=True):
                     assert mine.hidden is not None
                     text = own.model.decode(mine.token_ids)
                     items.append(Item(len(histories), author, text, len(mine.token_ids)))

@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..backends import HFModel, Pair
+from ..compose import ROOT
 from ..config import ProbeConfig
 from ..errors import UserError
 
@@ -135,11 +136,11 @@ def load_probe(folder: Path, name: str, model: HFModel) -> tuple[Probe, dict[str
 
 
 def find_probes(config: ProbeConfig, model_name: str) -> Path:
-    """The folder of a pair's probes: ``probe.path`` or ``probes/<model name>``.
+    """The folder of a pair's probes: ``probe.path``, or the checkout's ``probes/<model name>``.
 
     Raises ``UserError`` when a file is missing.
     """
-    folder = Path(config.path) if config.path else Path("probes") / model_name
+    folder = Path(config.path) if config.path else ROOT / "probes" / model_name
     for name in ("target.json", "target.safetensors", "draft.json", "draft.safetensors"):
         if not (folder / name).is_file():
             raise UserError(

@@ -1,1 +1,1 @@
-"""The embedded pair: synthetic reasoning problems with known truth, and two models trained on them."""
+"""The embedded pair: synthetic problems with known truth, and two models trained on them."""

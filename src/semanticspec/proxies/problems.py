@@ -10,6 +10,7 @@ How meanings become words is the business of ``language.py``.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -189,16 +190,14 @@ class State:
             self.expected(meaning.subject)
         except (KeyError, StopIteration):  # about nobody, or about somebody out of turn
             return self
-        return replace(
-            self, known={**self.known, meaning.subject: meaning.value}, last=meaning
-        )
+        return replace(self, known={**self.known, meaning.subject: meaning.value}, last=meaning)
 
 
 def _chain(rng: random.Random, names: list[str]) -> list[Fact]:
     """A chain of facts, each about the one before, with all values in 0..MAX_VALUE."""
     value = rng.randint(2, 12)
     facts = [Fact(names[0], "is", value)]
-    for base, name in zip(names, names[1:], strict=False):
+    for base, name in itertools.pairwise(names):
         while True:
             op: Op = rng.choices(("more", "fewer", "twice"), weights=(5, 5, 1))[0]
             fact = Fact(name, op, 0 if op == "twice" else rng.randint(1, 9), base)

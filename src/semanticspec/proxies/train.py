@@ -87,7 +87,7 @@ def batches(
     *,
     curriculum: bool = True,
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
-    """Endless (ids [B, T], labels [B, T], tokens so far); rows of a batch are about equally long."""
+    """Endless (ids [B, T], labels [B, T], tokens so far); a batch's rows are about as long."""
     rng = random.Random(f"train/{author}/{seed}")
     n_seen = 0
     while True:
@@ -140,7 +140,11 @@ def train(
     recipe = RECIPES[author]
     model = start or new_model(recipe, tokenizer, seed)
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.05, fused=True
+        model.parameters(),
+        lr=recipe.learning_rate,
+        betas=(0.9, 0.98),
+        weight_decay=0.05,
+        fused=True,
     )
     bar = tqdm(total=recipe.n_tokens, unit="tok", unit_scale=True, desc=author, mininterval=10)
     source = batches(author, tokenizer, recipe, seed, curriculum=start is None)
@@ -165,7 +169,9 @@ def train(
         if n_seen >= next_report or progress >= 1:
             next_report += recipe.n_tokens // 5
             scores = free_running(model, tokenizer, n=32, split="probe")
-            bar.write(f"{author} {n_seen / 1e6:.1f}M tokens, loss {smooth:.3f}, right: {scores.right}")
+            bar.write(
+                f"{author} {n_seen / 1e6:.1f}M tokens, loss {smooth:.3f}, right: {scores.right}"
+            )
         if progress >= 1:
             bar.close()
             return model
