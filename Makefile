@@ -34,8 +34,8 @@ lint: setup  ## Check style, types and the direction of imports
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-tables: setup  ## Make every table and figure from results/
-	$(BIN)/python -m semanticspec.reporting results --out results
+tables: setup  ## Make the table and pictures of the embedded pair from its committed results
+	$(BIN)/python -m semanticspec.reporting results/reference --out results/reference
 
 proxies: setup  ## Train the embedded pair again (about an hour and a half)
 	$(BIN)/python -m semanticspec.proxies.train target --out $(WEIGHTS)/target

@@ -77,7 +77,7 @@ def tiny_model(
     """A random model over ``words``; ``padding`` adds embedding rows that mean nothing."""
     tokenizer = word_tokenizer(words)
     model = tiny_llama(
-        len(tokenizer) + padding, seed=seed, end=tokenizer.eos_token_id, layers=layers
+        len(tokenizer) + padding, seed=seed, end=tokenizer.get_vocab()[END], layers=layers
     )
     return HFModel(model, tokenizer)
 

@@ -64,7 +64,7 @@ def main(overrides: list[str]) -> int:
     print(pd.DataFrame(rows).to_markdown(index=False, floatfmt=".2f"))
     print()
     print(pd.DataFrame(step_costs(pair)).to_markdown(index=False, floatfmt=".2f"))
-    behind = rows[0]["high"] < 1
+    behind = float(rows[0]["high"]) < 1
     if behind:
         print("autoregressive decoding is slower than generate", file=sys.stderr)
     return int(behind)

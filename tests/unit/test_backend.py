@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import tiny_llama, tiny_model, tiny_sliding, word_tokenizer
+from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from semanticspec.backends import HFModel, HFSequence, Need, Pair, StopRule
+from semanticspec.backends.load import load_model
+from semanticspec.config import ModelSpec
 from semanticspec.sampling import Sampling, seeded
 
 GREEDY = Sampling(temperature=0)
@@ -196,6 +201,23 @@ def test_the_cost_of_a_crop_does_not_touch_the_buffers() -> None:
     sequence.crop(2)
     sequence.forward([1], need=Need.LAST)
     assert [layer.stored()[0].data_ptr() for layer in sequence._cache.layers] == before
+
+
+def test_a_saved_tokenizer_comes_back_as_it_was(tmp_path: Path) -> None:
+    # A Qwen model with a generic tokenizer: its type must not decide how words are split.
+    tokenizer = word_tokenizer(["12", "34"])
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=8,
+        intermediate_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+    )
+    Qwen2ForCausalLM(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    loaded = load_model(ModelSpec(path=str(tmp_path)), key="model.target")
+    assert loaded.encode("1234") == tokenizer("1234").input_ids == [0, 1]
 
 
 def test_llama_without_an_end_writes_to_the_limit() -> None:

@@ -26,7 +26,7 @@ from semanticspec.config import (
 from semanticspec.decoding import specsampling
 from semanticspec.errors import UserError
 from semanticspec.probing import Probe, Probes
-from semanticspec.types import Generation, Problem
+from semanticspec.types import Author, Generation, Problem
 
 LIMITS = GenerationConfig(max_new_tokens=40, temperature=0.8, max_step_tokens=9)
 GREEDY = replace(LIMITS, temperature=0.0)
@@ -183,7 +183,7 @@ def test_the_distribution_test_notices_a_lenient_rule(monkeypatch: pytest.Monkey
     first=st.integers(0, 2),
 )
 def test_both_caches_hold_the_accepted_text_whatever_happens(
-    seed: int, rate: float, step_tokens: int, unlike: bool, answer_by: str, first: int
+    seed: int, rate: float, step_tokens: int, unlike: bool, answer_by: Author, first: int
 ) -> None:
     # debug=True compares both caches with fresh passes after every step.
     words = ["f", "\n\n", "b", " ", "a", "\n", "."] if unlike else None

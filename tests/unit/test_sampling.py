@@ -34,7 +34,8 @@ def test_probabilities_equal_transformers(
         warpers.append(TopKLogitsWarper(top_k))
     if top_p < 1:
         warpers.append(TopPLogitsWarper(top_p))
-    wanted = warpers(torch.zeros(3, 1, dtype=torch.long), logits.clone()).softmax(-1)
+    no_text = torch.zeros(3, 1, dtype=torch.long)
+    wanted = warpers(no_text, logits.clone()).softmax(-1)  # pyright: ignore[reportArgumentType]
     ours = Sampling(temperature, top_p, top_k).probabilities(logits)
     # Where the cumulative sum meets top_p within rounding, either side of the cut is right.
     ordered = (logits / temperature).softmax(-1).sort(-1, descending=True).values.cumsum(-1)

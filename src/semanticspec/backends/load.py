@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GgufConfig,
+    PreTrainedTokenizerFast,
+)
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
 from transformers.quantizers.auto import AutoQuantizationConfig
 
 from ..config import ModelSpec
@@ -37,8 +44,8 @@ def load_model(spec: ModelSpec, *, key: str) -> HFModel:
     try:
         config = AutoConfig.from_pretrained(path, **where)
         _check_attention(config, spec, key=key)
-        tokenizer = AutoTokenizer.from_pretrained(path, **where)
-        model = AutoModelForCausalLM.from_pretrained(path, **where, **_options(spec, key=key))
+        tokenizer = _load_tokenizer(path, where)
+        model: Any = AutoModelForCausalLM.from_pretrained(path, **where, **_options(spec, key=key))
     except (OSError, ValueError, ImportError) as error:
         raise UserError(_explain(spec, key, error)) from error
     if getattr(model, "hf_device_map", None) is None:
@@ -46,6 +53,18 @@ def load_model(spec: ModelSpec, *, key: str) -> HFModel:
     return HFModel(
         model, tokenizer, system_prompt=spec.system_prompt, think_prefix=spec.think_prefix
     )
+
+
+def _load_tokenizer(path: str, where: dict[str, Any]) -> Any:
+    """The tokenizer as its files describe it.
+
+    ``AutoTokenizer`` lets the model's type win over a generic class: a Qwen or Llama model with a
+    tokenizer of its own would get that family's word splitting, silently.
+    """
+    declared = get_tokenizer_config(path, **where).get("tokenizer_class")
+    generic = declared in ("TokenizersBackend", "PreTrainedTokenizerFast")
+    loader = PreTrainedTokenizerFast if generic else AutoTokenizer
+    return loader.from_pretrained(path, **where)
 
 
 def _options(spec: ModelSpec, *, key: str) -> dict[str, Any]:

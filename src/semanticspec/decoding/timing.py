@@ -20,7 +20,7 @@ class Clock:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._spent = dict.fromkeys(PHASES, 0.0)
+        self._spent: dict[str, float] = dict.fromkeys(PHASES, 0.0)
         self._started = self._now()
 
     def _now(self) -> float:

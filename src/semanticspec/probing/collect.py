@@ -113,7 +113,11 @@ def _collect_problem(
         by_target = _write(target, n, rule, sampling, (seed, problem.id, place, "target"), here)
         by_draft = _write(draft, n, rule, sampling, (seed, problem.id, place, "draft"), here)
         if here:
-            for author, written in (("target", by_target), ("draft", by_draft)):
+            authored: tuple[tuple[Author, list[Written]], ...] = (
+                ("target", by_target),
+                ("draft", by_draft),
+            )
+            for author, written in authored:
                 own, other = (target, draft) if author == "target" else (draft, target)
                 passed = [_pass_on(pair, author, w.token_ids) for w in written]
                 read = other.branch(n).read(passed)
@@ -140,7 +144,7 @@ def _collect_problem(
             break
         target.append(target_ids)
         draft.append(draft_ids)
-    stacked = {
+    stacked: dict[Author, Tensor] = {
         name: torch.stack(rows) if rows else torch.zeros(0, 2, 1, 1)
         for name, rows in features.items()
     }

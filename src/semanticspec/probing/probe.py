@@ -81,12 +81,13 @@ class Probes:
 def fingerprint(model: HFModel) -> str:
     """A short hash that tells models apart wherever they were loaded from: shape and some weights.
 
-    Norm weights are rounded to bfloat16, so that the precision a model is loaded in does not count.
+    The weights (two vectors, never quantised) are rounded to bfloat16, so that the precision a
+    model is loaded in does not count.
     """
     config = model.model.config.get_text_config()
     digest = hashlib.sha256(f"{config.model_type}/{model.n_layers}/{model.hidden_size}".encode())
-    norms = [(n, p) for n, p in model.model.named_parameters() if p.dim() == 1 and "norm" in n]
-    for name, weight in (norms[0], norms[-1]):
+    vectors = [(n, p) for n, p in model.model.named_parameters() if p.dim() == 1]
+    for name, weight in (vectors[0], vectors[-1]):
         rounded = weight.detach().to("cpu", torch.bfloat16).view(torch.int16)
         digest.update(name.encode() + rounded.numpy().tobytes())
     return digest.hexdigest()[:16]

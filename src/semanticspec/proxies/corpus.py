@@ -84,7 +84,7 @@ def _opposite(style: Style) -> Style:
 def draw_problem(rng: random.Random, split: Split, cap: int) -> ChainProblem:
     """A problem of any benchmark with at most ``cap`` facts a chain (the curriculum's knob)."""
     while True:
-        benchmark = rng.choice(tuple(BENCHMARKS))
+        benchmark = rng.choices(tuple(BENCHMARKS), weights=(1, 1, 2, 2))[0]
         high = BENCHMARKS[benchmark][1]
         n_facts = rng.randint(1, min(cap, high)) if cap < high or rng.random() < 0.2 else None
         problem = make_problem(benchmark, rng, n_facts=n_facts)

@@ -21,9 +21,10 @@ Style = Literal["target", "draft"]
 THINK_END = "</think>"
 STEP_END = "\n\n"
 
-# A re-check follows a step with this chance; two chains are interleaved with STAY as inertia.
+# A re-check follows a step with this chance; with STAY an author goes on along the chain it is on,
+# though the other chain's next fact would be as right.
 CHECK_RATE: dict[Style, float] = {"target": 0.12, "draft": 0.06}
-STAY_ON_CHAIN: dict[Style, float] = {"target": 0.65, "draft": 0.5}
+STAY_ON_CHAIN: dict[Style, float] = {"target": 1.0, "draft": 1.0}
 # How often a step of one author is worded the way the other one writes.
 OWN_WORDS: dict[Style, float] = {"target": 0.92, "draft": 0.7}
 
@@ -61,8 +62,8 @@ TEMPLATES: dict[tuple[Style, str], tuple[str, ...]] = {
         "[So|Therefore] the [question|problem] is answered by {v} {i}.",
     ),
     ("target", "pick"): (
-        "The result is {v}, and this is option {l}.",
-        "[So|Therefore] the result {v} [matches|is the same as] option {l}.",
+        "The result is {v}, and among the options {v} is {l}.",
+        "[So|Therefore] {v} is {l}, which answers the [question|problem].",
     ),
     ("draft", "root"): (
         "[So|With] {n} = {v}.",
@@ -94,7 +95,7 @@ TEMPLATES: dict[tuple[Style, str], tuple[str, ...]] = {
     ),
     ("draft", "pick"): (
         "So {v} is {l}.",
-        "Pick {l} for {v}.",
+        "We have {v} is {l}.",
     ),
 }
 ANSWERS: dict[Style, tuple[str, ...]] = {
@@ -131,7 +132,7 @@ def render(meaning: Meaning, state: State, style: Style, rng: random.Random) -> 
     form: str = meaning.kind
     if meaning.kind == "done":
         form = "pick" if problem.options else "done"
-        slots["l"] = problem.letter(meaning.value)
+        slots["l"] = meaning.subject
     elif "+" in meaning.subject:
         first, second = meaning.subject.split("+")
         slots["n"], slots["m"] = (first, second) if meaning.kind == "sum" else (_TOTAL, "")
@@ -207,7 +208,7 @@ def parse(text: str, state: State) -> Meaning | None:
         groups = match.groupdict()
         value = int(groups.get("v2") or groups["v1"])
         if kind == "done":
-            return Meaning(kind, "", value)
+            return Meaning(kind, groups.get("l1") or "", value)
         if kind == "sum":
             subject = "+".join(state.problem.asked)
             named = {groups.get("n1"), groups.get("m1")} - {None}

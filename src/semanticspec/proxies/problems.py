@@ -20,7 +20,7 @@ Split = Literal["train", "probe", "test"]
 Op = Literal["is", "more", "fewer", "twice"]
 Kind = Literal["value", "check", "fix", "sum", "done"]
 
-NAMES = (
+NAMES: list[str] = (
     "Ada Ben Cleo Dan Eve Finn Gina Hugo Ida Jack Kira Leo Mia Ned Olga Paul Quinn Rosa Sam Tina "
     "Uma Vic Wendy Xavi Yara Zoe Amy Boris Clara Dora Emil Fay Greta Hans Iris Jonas Karl Lena "
     "Marco Nora Otto Pia Ralf Sara Tom Ute Vera Will"
@@ -100,8 +100,8 @@ class ChainProblem:
         else:
             parts.append(f"How many {self.item} does {self.asked[0]} have?")
         if self.options:
-            shown = (f"({x}) {v}" for x, v in zip(LETTERS, self.options, strict=True))
-            parts.append("Options: " + " ".join(shown) + ".")
+            shown = (f"{v} is {x}" for x, v in zip(LETTERS, self.options, strict=True))
+            parts.append("Options: " + ", ".join(shown) + ".")
         return " ".join(parts)
 
     @property
@@ -123,7 +123,10 @@ def _fact_text(fact: Fact, item: str) -> str:
 
 @dataclass(frozen=True, order=True)
 class Meaning:
-    """What a step says, whatever its words: two steps mean the same when these are equal."""
+    """What a step says, whatever its words: two steps mean the same when these are equal.
+
+    ``subject`` is a person, two names joined by a plus sign, or the letter chosen at the end.
+    """
 
     kind: Kind
     subject: str
@@ -172,7 +175,9 @@ class State:
             if "+" in subject and subject not in self.known:
                 options = [Meaning("sum", subject, self.expected(subject))]
             else:
-                options = [Meaning("done", "", self.known[subject])]
+                result = self.known[subject]
+                letter = self.problem.letter(result) if self.problem.options else ""
+                options = [Meaning("done", letter, result)]
         if last is not None and last.kind in ("value", "sum"):
             options.append(Meaning("check", last.subject, last.value))
         return options

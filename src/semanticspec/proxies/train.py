@@ -14,7 +14,7 @@ import math
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -22,7 +22,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from .accuracy import free_running
-from .corpus import LONGEST, build_tokenizer, example
+from .corpus import END, LONGEST, PAD, build_tokenizer, example
 from .language import Style
 
 CURRICULUM_SHARE = 0.4
@@ -63,8 +63,8 @@ def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, seed: int) -> 
         tie_word_embeddings=True,
         max_position_embeddings=4096,
         bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=_id(tokenizer, END),
+        pad_token_id=_id(tokenizer, PAD),
     )
     model = Qwen2ForCausalLM(config)
     # transformers' fixed 0.02 is far too small for narrow models: copying was not learnt after a
@@ -77,6 +77,12 @@ def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, seed: int) -> 
                 std /= (2 * recipe.n_layers) ** 0.5
             torch.nn.init.normal_(weight, std=std)
     return model
+
+
+def _id(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
+    found = tokenizer.convert_tokens_to_ids(token)
+    assert isinstance(found, int)
+    return found
 
 
 def batches(
@@ -104,7 +110,7 @@ def batches(
         rng.shuffle(groups)
         for group in groups:
             longest = len(group[-1][0])
-            ids = torch.full((len(group), longest), tokenizer.pad_token_id)
+            ids = torch.full((len(group), longest), _id(tokenizer, PAD))
             labels = torch.full((len(group), longest), -100)
             for index, (row_ids, row_labels) in enumerate(group):
                 ids[index, : len(row_ids)] = torch.tensor(row_ids)
@@ -131,13 +137,13 @@ def train(
     tokenizer: PreTrainedTokenizerFast,
     seed: int,
     *,
+    recipe: Recipe,
     start: Qwen2ForCausalLM | None = None,
 ) -> Qwen2ForCausalLM:
     """Train one of the two models; bf16 autocast, AdamW, warm-up and cosine decay.
 
     With ``start``, a trained model goes on, on problems of full length.
     """
-    recipe = RECIPES[author]
     model = start or new_model(recipe, tokenizer, seed)
     optimizer = torch.optim.AdamW(
         model.parameters(),
@@ -184,6 +190,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder that gets the model")
     parser.add_argument("--seed", type=int, default=0, help="of the data and of the weights")
     parser.add_argument("--start", type=Path, help="go on from the model in this folder")
+    parser.add_argument("--tokens", type=int, help="train on this many, not the recipe's number")
     parser.add_argument("--threads", type=int, default=2, help="of the processor")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -193,15 +200,18 @@ def main() -> None:
     else:
         tokenizer, model = build_tokenizer(arguments.seed), None
     started = time.perf_counter()
-    model = train(arguments.author, tokenizer, arguments.seed, start=model)
+    recipe = RECIPES[arguments.author]
+    if arguments.tokens:
+        recipe = replace(recipe, n_tokens=arguments.tokens)
+    model = train(arguments.author, tokenizer, arguments.seed, recipe=recipe, start=model)
     minutes = (time.perf_counter() - started) / 60
-    model.to(torch.bfloat16).save_pretrained(arguments.out)
+    model.bfloat16().save_pretrained(arguments.out)
     tokenizer.save_pretrained(arguments.out)
     facts = {
         "seed": arguments.seed,
         "minutes": round(minutes, 1),
         "threads": arguments.threads,
-        **asdict(RECIPES[arguments.author]),
+        **asdict(recipe),
     }
     file = arguments.out / TRAINING
     before = json.loads((arguments.start / TRAINING).read_text()) if arguments.start else []
