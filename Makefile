@@ -5,6 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 WEIGHTS := src/semanticspec/proxies/weights
+TRAIN := $(BIN)/python -m semanticspec.proxies.train
 .PHONY: help setup run test lint tables proxies probes bench clean
 
 help:  ## Show what can be made
@@ -37,14 +38,17 @@ lint: setup  ## Check style, types and the direction of imports
 tables: setup  ## Make the table and pictures of the embedded pair from its committed results
 	$(BIN)/python -m semanticspec.reporting results/reference --out results/reference
 
-proxies: setup  ## Train the embedded pair again (about an hour and a half)
-	$(BIN)/python -m semanticspec.proxies.train target --out $(WEIGHTS)/target
-	$(BIN)/python -m semanticspec.proxies.train draft --out $(WEIGHTS)/draft
-	$(BIN)/python -m semanticspec.proxies.train draft --start $(WEIGHTS)/draft --seed 1 --out $(WEIGHTS)/draft
+proxies: setup  ## Train the embedded pair again (about two hours)
+	$(TRAIN) target --out $(WEIGHTS)/target
+	$(TRAIN) target --out $(WEIGHTS)/target --start $(WEIGHTS)/target --seed 2 --tokens 1200000
+	$(TRAIN) draft --out $(WEIGHTS)/draft
+	$(TRAIN) draft --out $(WEIGHTS)/draft --start $(WEIGHTS)/draft --seed 2 --tokens 5000000
 	$(BIN)/python -m semanticspec.proxies.card
 
 probes: setup  ## Collect, label and train the probes of the embedded pair
-	$(BIN)/python -m semanticspec.probing all model=proxy
+	$(BIN)/python -m semanticspec.probing all model=proxy collect.n_problems=480 \
+		collect.n_samples=12 collect.context_rate=0.5 \
+		'collect.target_layers=[5,8,11]' 'collect.draft_layers=[0,1]'
 
 bench: setup  ## Time the engine beside transformers' own generation
 	$(BIN)/python -m semanticspec.bench

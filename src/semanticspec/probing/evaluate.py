@@ -32,7 +32,12 @@ def evaluate_probe(
 ) -> dict[str, Any]:
     """Numbers for the card, of all held-out steps and of draft-written ones (used in decoding)."""
     groups = {"all": mask, "draft_written": mask & data.by_draft}
-    return {name: _scores(predicted, data, model, rows) for name, rows in groups.items()}
+    return {name: _known(_scores(predicted, data, model, rows)) for name, rows in groups.items()}
+
+
+def _known(scores: dict[str, Any]) -> dict[str, Any]:
+    """Undefined numbers as ``None``: JSON has no nan."""
+    return {name: None if value != value else value for name, value in scores.items()}
 
 
 def _scores(p: np.ndarray, data: Labelled, model: Author, rows: np.ndarray) -> dict[str, Any]:
@@ -59,7 +64,7 @@ def _scores(p: np.ndarray, data: Labelled, model: Author, rows: np.ndarray) -> d
 
 def decision_scores(
     p_target: np.ndarray, p_draft: np.ndarray, data: Labelled, rows: np.ndarray
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """The acceptance probability min(1, p_target / p_draft), predicted against sampled.
 
     Only draft-written steps count: nothing else is ever judged.
@@ -81,4 +86,4 @@ def decision_scores(
         scores["auroc_wrong"] = auroc(-predicted, wrong.astype(bool))
         scores["accepted_share_of_wrong"] = float(predicted[wrong == 1].mean())
         scores["accepted_share_of_right"] = float(predicted[wrong == 0].mean())
-    return scores
+    return _known(scores)
