@@ -20,11 +20,12 @@ Split = Literal["train", "probe", "test"]
 Op = Literal["is", "more", "fewer", "twice"]
 Kind = Literal["value", "check", "fix", "sum", "done"]
 
-NAMES: list[str] = (
+_NAMES = (
     "Ada Ben Cleo Dan Eve Finn Gina Hugo Ida Jack Kira Leo Mia Ned Olga Paul Quinn Rosa Sam Tina "
     "Uma Vic Wendy Xavi Yara Zoe Amy Boris Clara Dora Emil Fay Greta Hans Iris Jonas Karl Lena "
     "Marco Nora Otto Pia Ralf Sara Tom Ute Vera Will"
-).split()
+)
+NAMES: tuple[str, ...] = tuple(_NAMES.split())
 ITEMS = "apples books coins shells stamps marbles cards keys pens cups stones beads".split()
 LETTERS = "ABCD"
 MAX_VALUE = 20
