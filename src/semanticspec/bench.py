@@ -77,7 +77,8 @@ def compare(
     name: str, peer: str, ours: Answer, theirs: Answer, problems: list[Problem]
 ) -> dict[str, str | float]:
     """Time two ways of answering in turns; ``ratio`` is the peer's ms a token over ours."""
-    ours(problems[0]), theirs(problems[0])
+    for answer in (ours, theirs):  # warm-up
+        answer(problems[0])
     pairs = []
     for index, problem in enumerate(tqdm(problems, desc=f"{name} / {peer}", leave=False)):
         order = (ours, theirs) if index % 2 else (theirs, ours)
