@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from .config import (
@@ -22,6 +23,7 @@ from .errors import UserError
 
 def validate(config: Config) -> None:
     """Check bounds and what must fit together. Raises ``UserError`` naming the first fault."""
+    _no_strangers("", config)
     _check_model(config.model)
     _check_generation(config.generation)
     for key, method in {"method": config.method, **_prefixed("methods", config.methods)}.items():
@@ -39,6 +41,7 @@ def validate(config: Config) -> None:
 
 def validate_probing(config: ProbingConfig) -> None:
     """The same for the making of probes. Raises ``UserError``."""
+    _no_strangers("", config)
     _check_model(config.model)
     _check_generation(config.generation)
     for key, benchmark in _prefixed("benchmarks", config.benchmarks).items():
@@ -55,6 +58,22 @@ def validate_probing(config: ProbingConfig) -> None:
     _at_least("train.batch_size", train.batch_size, 1)
     _at_least("train.max_epochs", train.max_epochs, 1)
     _one_of("judge", config.judge, ("exact", "numeric"))
+
+
+def _no_strangers(key: str, node: Any) -> None:
+    """Refuse what ``+KEY=VALUE`` added and nothing would read."""
+    if isinstance(node, dict):
+        parts = node
+    elif is_dataclass(node):
+        parts = vars(node)
+        known = [field.name for field in fields(node)]
+        for name in parts:
+            if name not in known:
+                raise UserError(f"{key}{name}: no such key; choose one of {', '.join(known)}")
+    else:
+        return
+    for name, part in parts.items():
+        _no_strangers(f"{key}{name}.", part)
 
 
 def _check_model(model: ModelConfig) -> None:

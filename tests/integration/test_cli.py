@@ -54,6 +54,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         (["fooo=1"], "fooo: no such key; choose one of benchmark, "),
         (["method=nope"], "method=nope: no such choice; choose one of autoregressive, "),
         (["-m", "method=nope,draft_only"], "method=nope: no such choice; choose one of "),
+        (["+method.gama=3"], "method.gama: no such key; choose one of "),
         (["method.tau=-1"], "method.tau=-1.0: must be 0 or more"),
         (["model.target.path=no/where", "method=autoregressive"], "model.target.path=no/where: "),
         (["probe.path=no/where"], "probe.path=no/where: target.json is missing"),
